@@ -1,10 +1,14 @@
 """A client that loads the ad server over HTTP, in a process of its own.
 
 Closed loop: every connection sends its next request when the last one is answered; that finds the
-rate at which a service saturates. Open loop: the times of all requests are fixed beforehand, and a
-latency counts from the time at which a request should have been sent, so that a slow answer makes
-the requests behind it late as well, as it would make people wait. Requests come as JSON lines,
-answers go back as JSON lines (see ``bench.worker.Worker``).
+rate at which a service saturates. Open loop: the client of ``noisefloor stress``, in one process.
+The times of all requests are fixed beforehand, and a latency counts from the time at which a
+request should have been sent. Requests come as JSON lines, answers go back as JSON lines (see
+``bench.worker.Worker``).
+
+Overload stays apart (``drops``). There a request that finds every connection full is given up, and
+connections have several requests under way: one process could not send ten times what a service
+takes otherwise. No latency is read from it.
 """
 
 import asyncio
@@ -15,6 +19,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -26,6 +31,15 @@ from noisefloor.roles.ad_server import IMPRESSIONS
 from noisefloor.roles.collection_config import example_collection
 from noisefloor.wire.frames import seal
 from noisefloor_services.http.bodies import FRAME_TYPE
+from noisefloor_services.stress.client import LoadTarget, run_share
+from noisefloor_services.stress.core import AnswerClass
+from noisefloor_services.stress.plan import Phase, RequestMix, make_plan
+from noisefloor_services.stress.step_record import (
+    FROM_DUE,
+    SEND_DELAY,
+    StepRecord,
+    record_of,
+)
 
 FRAMES, JSON, ADS = "frames", "json", "ads"
 _WAYS = {
@@ -48,11 +62,11 @@ class Load:
         what: ``frames``, ``json`` (single reports) or ``ads`` (ad requests).
         reports: In a frame.
         connections: That are kept open.
-        rate: Requests a second, by an open loop; 0 for a closed loop.
-        depth: Requests that a connection may have under way.
+        rate: Requests a second, by an open loop or an overload; 0 for a closed loop.
+        depth: Requests that a connection may have under way in an overload.
         seconds: How long.
         warm_s: How long before, in a closed loop, without being measured.
-        drops: Whether a request that finds every connection full is given up, not delayed.
+        drops: An overload: a request that finds every connection full is given up, not delayed.
         pid: Whose CPU time is read at the start and in the end.
         seed: Of the schedule.
     """
@@ -135,7 +149,7 @@ class Run:
             self._connections.append(made[1])
         self._free.extend(self._connections)
         try:
-            return await (self._open() if self._load.rate else self._closed())
+            return await (self._overload() if self._load.rate else self._closed())
         finally:
             for connection in self._connections:
                 connection.close()
@@ -162,7 +176,7 @@ class Run:
         if now_s < self._until_s:
             self._send(connection, now_s)
 
-    async def _open(self) -> dict[str, Any]:
+    async def _overload(self) -> dict[str, Any]:
         load = self._load
         count = max(1, round(load.rate * load.seconds))
         gaps = SeededSource(load.seed, "schedule").generator().exponential(1 / load.rate, count)
@@ -186,9 +200,8 @@ class Run:
             self._backlog.append(schedule[self._place])
             self._place += 1
         self._pump()
-        if self._load.drops:
-            self._not_sent += len(self._backlog)
-            self._backlog.clear()
+        self._not_sent += len(self._backlog)
+        self._backlog.clear()
         if self._place < len(schedule):
             self._loop.call_later(max(0.0, schedule[self._place] - now_s), self._tick)
         self._look_whether_done()
@@ -298,12 +311,53 @@ async def _run(load: Load) -> dict[str, Any]:
     return await Run(load).measure()
 
 
+def open_loop(load: Load) -> dict[str, Any]:  # Any: JSON
+    """Send a plan at a constant rate by the client of ``noisefloor stress``."""
+    phases, mix = [Phase(load.rate, load.rate, load.seconds)], RequestMix((1,), (1.0,))
+    plan = make_plan(phases, mix, load.seed)
+    requests = list(islice(requests_of(load), len(plan)))
+    target = LoadTarget((load.port,), load.connections, _PATIENCE_S)
+    start_us, start_cpu_s = time.monotonic_ns() // 1000 + 50_000, cpu_s(load.pid)
+    core, _ = run_share(
+        target, plan.due_us.tolist(), requests.__getitem__, start_us=start_us, retry_until_us=0
+    )
+    app_cpu_s = cpu_s(load.pid) - start_cpu_s
+    record = record_of(core, plan, plan.share(0, 1))
+    unanswered = record.count(AnswerClass.TIMED_OUT, AnswerClass.LOST)
+    later = record.count(AnswerClass.REFUSED_WITH_RETRY)
+    latencies = record.whole(FROM_DUE)
+    return {
+        "seconds": load.seconds,
+        "app_cpu_s": app_cpu_s,
+        "statuses": _statuses(record),
+        "answered": record.count() - unanswered,
+        "unanswered": unanswered,
+        "not_sent": 0,
+        "refused": later + record.count(AnswerClass.REFUSED_WITHOUT_RETRY),
+        "refused_with_retry_after": later,
+        **{f"p{p}_ms": latencies.percentile_us(p) / 1000 for p in (50, 90, 99)},
+        "max_ms": latencies.longest_us / 1000,
+        "send_delay_p99_ms": record.whole(SEND_DELAY).percentile_us(99) / 1000,
+    }
+
+
+def _statuses(record: StepRecord) -> dict[str, int]:
+    """Return counts by class, in the words of statuses where all requests were accepted."""
+    counts = {one.name.lower(): record.count(one) for one in AnswerClass if record.count(one)}
+    accepted = counts.pop("accepted", 0)
+    return {**({"202": accepted} if accepted else {}), **counts}
+
+
 def main() -> None:
     """Run every load that is asked for, until the input closes."""
     for line in sys.stdin:
         try:
-            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                answer = runner.run(_run(Load(**json.loads(line))))
+            load = Load(**json.loads(line))
+            if load.rate and not load.drops:
+                answer = open_loop(load)
+            else:
+                with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                    answer = runner.run(_run(load))
         except Exception as error:  # reported, and shown
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), flush=True)

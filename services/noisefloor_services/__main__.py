@@ -11,7 +11,7 @@ from noisefloor_services.programs import PROGRAMS, ProgramContext
 from noisefloor_services.security import check_environment, secure_source
 from noisefloor_services.settings import Settings
 
-CHAOS = "chaos"
+CHAOS, STRESS = "chaos", "stress"
 LIBRARIES = ("redis", "fastapi", "uvicorn", "orjson", "safetensors")
 
 
@@ -24,6 +24,10 @@ def main(
         from noisefloor_services.chaos import run_chaos_program
 
         return run_chaos_program(words[1:])
+    if words[:1] == [STRESS]:
+        from noisefloor_services.stress import run_stress_program
+
+        return run_stress_program(words[1:])
     given = read_arguments(words)
     try:
         check_extra("noisefloor_services", "services", *LIBRARIES)

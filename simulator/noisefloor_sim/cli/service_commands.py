@@ -39,7 +39,7 @@ _SERVICES = Path(".noisefloor")
 
 def add(app: typer.Typer) -> None:
     """Add the commands."""
-    for command in (up, status, down, restore_ledger, chaos):
+    for command in (up, status, down, restore_ledger, stress, chaos):
         app.command()(command)
 
 
@@ -135,6 +135,42 @@ def chaos(
     options += [*(["--quick"] if quick else []), *(["--naive"] if naive else [])]
     try:
         code = chaos.chaos(options, out=out, force=force)
+    except KeyboardInterrupt:
+        sys.stderr.write("noisefloor: interrupted; whatever was started is ended.\n")
+        code = INTERRUPTED
+    raise typer.Exit(code)
+
+
+def stress(
+    scenario: Annotated[
+        Path,
+        typer.Argument(metavar="SCENARIO", help="A scenario file, or the name of a shipped one."),
+    ],
+    services: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Services that run there; some are started without it."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Run directory; runs/stress-NAME-HASH if left out.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Instead of the scenario's.")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Each step once, after a shorter warm-up.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing run.")] = False,
+) -> None:
+    """Send the load of a scenario to the services, and find the rate at which they give way.
+
+    Exit code 1 if a gate of the load fails.
+    """
+    from noisefloor_sim.cli import stress
+    from noisefloor_sim.stress import LoadOptions
+
+    options = LoadOptions(services, out, seed, quick, force)
+    try:
+        code = stress.stress(scenario, options)
     except KeyboardInterrupt:
         sys.stderr.write("noisefloor: interrupted; whatever was started is ended.\n")
         code = INTERRUPTED

