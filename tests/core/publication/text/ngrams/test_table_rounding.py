@@ -12,6 +12,7 @@ from noisefloor.mechanisms import GaussianTable
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.publication.text.ngrams import NgramPlan
 from noisefloor.publication.text.ngrams.table_rounding import TableRounding
+from noisefloor.randomness import SeededSource
 
 ONE = 1 << 64
 REMOVAL = Neighbours.RECORD_ADD_REMOVE
@@ -50,7 +51,7 @@ def test_cells_of_several_scales_are_within_the_bound_however_a_record_is_spread
 ) -> None:
     root = 0.8
     bound = TableRounding.of(min(widths), max(widths), len(widths), root)
-    draws = np.random.Generator(np.random.PCG64(5))  # noqa: TID251  directions, not noise
+    draws = SeededSource(5, "directions").generator()
     for _ in range(20):
         part = np.abs(draws.standard_normal(len(widths)))
         moved = root * part / np.linalg.norm(part)
