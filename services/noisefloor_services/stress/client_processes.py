@@ -150,7 +150,7 @@ class ClientProcesses:
 
 def _serve(pipe: Connection, place: int, of: int, templates: str, kinds: Sequence[str]) -> None:
     """Send the shares of one process, until the pipe is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started us ends us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it
     try:
         requests = read_templates(Path(templates), kinds)
         pipe.send(None)

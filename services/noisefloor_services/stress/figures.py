@@ -20,7 +20,7 @@ from noisefloor_services.stress.step_record import FROM_DUE, TAGS, StepRecord
 FORMAT = 1
 _PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99)
 _TAIL = 5
-"""Values beyond a percentile that it takes to be told; an objective asks for ten in its plan."""
+"""Values beyond a percentile that it takes to report it; an objective needs ten in its plan."""
 
 Json = dict[str, Any]  # what json writes
 
@@ -132,7 +132,7 @@ def _classes(record: StepRecord) -> dict[str, int]:
 
 
 def is_resolved(percent: float, total: int) -> bool:
-    """Whether a percentile of so many values has enough of them beyond it to be told."""
+    """Whether enough of the values lie beyond a percentile to report it."""
     return total * (1 - percent / 100) >= _TAIL - 1e-9
 
 

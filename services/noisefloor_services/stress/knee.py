@@ -2,7 +2,7 @@
 
 The rate doubles until a step breaks the objective; bisection then narrows the interval down to a
 stated ratio. The rates that decide, those within a factor of two of the interval, are run again in
-changed orders, until each was run as often as is asked for; a rate holds if it held in more than
+changed orders, until each was run as often as `repeats` says; a rate holds if it held in more than
 half of its runs. The search is a function of what a step at a rate comes to, and of nothing else.
 """
 

@@ -47,7 +47,7 @@ class Objective:
         return round(_TAIL / (1 - self.percentile / 100))
 
     def check_resolved(self, requests: float, key: str) -> None:
-        """Raise BadParameter if so many requests cannot resolve the percentile.
+        """Raise BadParameter if these requests are too few to resolve the percentile.
 
         Args:
             requests: Of one run of a step.

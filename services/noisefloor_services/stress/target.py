@@ -19,7 +19,7 @@ Json = dict[str, Any]  # what json reads
 def check_ready(port: int, name: str) -> None:
     """Raise BadParameter unless a service of ours is ready at a port of the loopback address.
 
-    A server of anybody else is never put under load, whoever asks for it.
+    A server of anybody else is never put under load.
     """
     rule = f"a port at which our {name} answers /readyz"
     try:

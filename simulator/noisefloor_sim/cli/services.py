@@ -155,7 +155,7 @@ def up(
 
 
 def _of_experiments(folder: Path) -> Mapping[str, str]:
-    """Return what pipelines want services to be told that are started for experiments."""
+    """Return what pipelines want as settings of services that are started for experiments."""
     from noisefloor_sim.pipelines import experiment_settings  # lazy: slow to import
 
     return experiment_settings(folder)

@@ -25,7 +25,7 @@ BLOCKS = {name: kind.block for name, kind in PIPELINES.items()}
 
 
 def experiment_settings(folder: Path) -> dict[str, str]:
-    """Return what services that are started for experiments have to be told; see PipelineType."""
+    """Return the settings that services need for experiments; see PipelineType."""
     return {
         name: value
         for kind in PIPELINES.values()

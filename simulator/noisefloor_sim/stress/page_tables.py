@@ -134,7 +134,7 @@ _OF_SERVICES = {
     "late": "Late",
     "pending": "Frames that wait",
     "missing": "Frames without an outcome",
-    "reports": "Reports counted, as far as they are told",
+    "reports": "Reports counted, as far as the aggregator shows them",
 }
 
 

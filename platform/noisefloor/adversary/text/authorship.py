@@ -142,7 +142,7 @@ def link_authors(
 
 
 def authorship_bound(guarantee: Guarantee, authors: int, texts: int = 1) -> float:
-    """Bound how often the author is named among equally likely ones with so many texts each."""
+    """Bound how often the author is named among equally likely ones, each with as many texts."""
     exchange = of_exchange(guarantee, check_count(texts, "texts"))
     return float(success(exchange.epsilon, authors, exchange.delta))
 

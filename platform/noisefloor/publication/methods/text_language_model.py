@@ -53,7 +53,7 @@ class TextLanguageModelPlan(TextPlan):
     Attributes:
         spec: The request.
         model: The language model; it is public.
-        decoding: What it is asked for and how it draws; public.
+        decoding: The prompt, and how pieces are drawn; public.
         steering: How the counts lead it.
         counting: What is counted, with how much noise.
         texts: How many are published.
@@ -66,7 +66,7 @@ chances of pieces are shifted by noisy counts of lengths and pieces: by far the 
 slow, and worse to train on than those of `text-ngrams`. Parameters: `language_model` (default
 `{DEFAULT_MODEL}`; `own`: a directory of the publisher's); `texts`, how many (default
 {DEFAULT_TEXTS:,}; at most {MOST_PIECES:,} pieces in all);
-`prompt`, one line that the model is asked for, which is public (default `Write` and what a record
+`prompt`, the prompt of the model, one line, which is public (default `Write` and what a record
 is); `strength`, from 0 to 1, how far it is led towards the counts (default
 {DEFAULT_STRENGTH:g}); `temperature` (default {DEFAULT_TEMPERATURE:g}). How many records there are
 is counted, and need not be declared. The cost needs a delta."""

@@ -127,7 +127,7 @@ def _add_games(
     outcome: AttackOutcome,
     shares: NDArray[np.float64],
 ) -> None:
-    """Add the guesses by lengths as so many games, each of a share of the targets."""
+    """Add the guesses by lengths: each length is one game, with its share of the targets."""
     own = FoundAttacks()
     setting.add(own, "length", outcome, adversary.membership_bound(setting.cost))
     low, high = mean_interval(outcome.success, shares)

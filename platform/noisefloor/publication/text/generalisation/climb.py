@@ -18,7 +18,7 @@ add or remove a document differ in 1 + R documents after the climb, of which the
 are two steps each, one that goes and one that comes. Neighbours that substitute a document differ
 in 1 + 2R, each of them one step. Whatever follows has the guarantee of a group of that size.
 
-Nothing of this is about documents as such: whoever is counted (authors, if the climb counts them)
+Nothing of this is about documents as such: what is counted (authors, if the climb counts them)
 is whose neighbours these are, with all mentions that one of them has.
 """
 

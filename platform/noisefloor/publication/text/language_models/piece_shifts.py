@@ -25,7 +25,7 @@ _MOST_STEP = 2.0
 """By which a round corrects a piece at most, in nats: its shares are those of a sample."""
 
 _DOUBTED = 3.0
-"""Of so many expected pieces, what a sample says of a share is believed by half."""
+"""With this many expected pieces, what a sample says of a share is believed by half."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Decoding:
     """How a model writes.
 
     Attributes:
-        prompt: What it is asked for; public, and the same for all texts.
+        prompt: Of the model; public, and the same for all texts.
         temperature: What logits are divided by.
         plausible: Pieces are left out where their chance before the shift is less than this part
             of the largest one; 0 leaves none out.
@@ -142,7 +142,7 @@ class Steering:
 
 
 def _trust(shares: Floats, places: Floats | float) -> Floats:
-    """Return how far a share of so many pieces is believed: half, where few are expected."""
+    """Return how far a sampled share is believed, by its expected pieces: half, where few are."""
     expected = shares * places
     return np.asarray(expected / (expected + _DOUBTED))
 

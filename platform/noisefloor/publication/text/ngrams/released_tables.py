@@ -91,7 +91,7 @@ def ngram_tables(
     Args:
         plan: What is counted, with how much noise.
         public: Says what is frequent.
-        released: The tables so far: each has to be there once the next one is asked for.
+        released: The tables so far: each has to be there before the next one.
     """
     yield from piece_tables(plan, public.frequencies, released)
     known = read_pieces(plan, public.frequencies, released)
