@@ -11,6 +11,7 @@ from noisefloor_sim.stress.page_plots import latency_plots, rate_plots, timeline
 from noisefloor_sim.stress.page_tables import (
     account_table,
     knee_table,
+    limit_table,
     process_table,
     step_table,
 )
@@ -78,7 +79,7 @@ def _sections(found: Json) -> Sequence[Section]:
         Section(
             "Latencies",
             "Percentiles as far as the sample resolves them: five values or more lie beyond.",
-            [*latency_plots(found), step_table(found)],
+            [*latency_plots(found), step_table(found), limit_table(found)],
         ),
         Section("Timeline", "Second by second, over the whole run.", timeline_plots(found)),
         Section(

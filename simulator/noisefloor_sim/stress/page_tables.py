@@ -79,9 +79,9 @@ def step_table(found: Json) -> Table:
         cells = [None if one is None else one.value for one in values]
         trusted = sum(run["verdict"]["is_trusted"] for run in runs)
         met = sum(run["verdict"]["is_met"] for run in runs)
-        n, limits = sum(run["n"] for run in runs), _limits(runs)
-        rows.append((name, len(runs), n, *cells, f"{met} of {len(runs)}", trusted, limits))
-    header = ("Step", "Runs", "n", *_STEP_COLUMNS.values(), "Held", "Trusted", "At its limit")
+        n = sum(run["n"] for run in runs)
+        rows.append((name, len(runs), n, *cells, f"{met} of {len(runs)}", trusted))
+    header = ("Step", "Runs", "n", *_STEP_COLUMNS.values(), "Held", "Trusted")
     return Table(
         "Steps",
         "Medians over the runs of a step, from due time. A cell is empty where fewer than five "
@@ -89,6 +89,17 @@ def step_table(found: Json) -> Table:
         header,
         rows,
         (readings.column_range("Send delay p99, ms", "p99 of the send delay: {span} ms."),),
+    )
+
+
+def limit_table(found: Json) -> Table:
+    """Return what was at its limit in each step in which anything was."""
+    limits = ((name, _limits(runs)) for name, runs in runs_by_step(found).items())
+    return Table(
+        "At its limit",
+        "What was at its limit in most of the runs in which anything was.",
+        ("Step", "At its limit"),
+        [one for one in limits if one[1]],
     )
 
 
