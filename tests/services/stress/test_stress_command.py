@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,10 @@ def test_when_it_is_asked_to_stop_it_writes_what_it_has_and_leaves_no_process(
     assert (found["is_complete"], found["why"]) == (False, "interrupted")
     assert [run["step"] for run in found["runs"]] == ["step-1"]
     assert children
+    # Python's own tracker of shared memory ends once it sees that the command has.
+    until = time.monotonic() + 30
+    while any(map(is_alive, children)) and time.monotonic() < until:
+        time.sleep(0.05)
     assert not [pid for pid in children if is_alive(pid)]
 
 
